@@ -294,8 +294,8 @@ test('SPEC 3.3 below the root, what is printed is written from there, and works 
     '  note:    to put it back: ln -sfn ~/ext ../fork\n',
   )
   // So is what is not mounted yet.
-  expect(printed(why(inside, 'fs_read_file', 'read', '~/ext'))).toBe(
-    'cordon mount add fs_read_file:../ext=~/ext',
+  expect(printed(why(inside, 'fs_list_files', 'read', '~/ext'))).toBe(
+    'cordon mount add fs_list_files:../ext=~/ext',
   )
 })
 
@@ -572,7 +572,7 @@ describe('SPEC 1.3 an absolute path outside the workspace', () => {
     expect(stdout).not.toContain('to allow it')
     paste(here, 'cordon mount add fs_read_file:fork=~/ext')
     const mounted = why(here, 'fs_read_file', 'update', 'fork/x').stdout
-    expect(mounted).toContain('  note:    this tool only reads\n')
+    expect(mounted).toContain('  because: this tool only reads\n')
     expect(mounted).not.toContain('to allow it')
   })
 })
@@ -730,3 +730,20 @@ describe('SPEC 4.7 what a tool was refused of the network', () => {
     server.close()
   })
 })
+
+test(
+  'SPEC 4.7 what a tool can never do it says itself: nobody is told the same beside it',
+  { timeout: 60_000 },
+  () => {
+    const here = workspace(access('fs_modify_file', '[{ path = ".", read = true, update = true }]'))
+    const asked = why(here, 'fs_modify_file', 'update', 'src')
+    expect(asked).toMatchObject({
+      code: 1,
+      stdout:
+        'denied: tool fs_modify_file, update src\n  because: src is a directory, and only a file is changed\n',
+    })
+    const failed = run(here, 'fs_modify_file', { edits: [{ path: 'src', old: 'a', new: 'b' }] })
+    expect(failed.code).not.toBe(0)
+    expect(`${failed.stdout}${failed.stderr}`).not.toContain('is denied')
+  },
+)

@@ -447,3 +447,48 @@ describe('a directory of another user that nobody else may look into', () => {
     expect(stdout).not.toContain('to allow it')
   })
 })
+
+describe('SPEC 4.7 what a run cannot do although the rules grant it', () => {
+  const own = new Place()
+  beforeAll(() => {
+    own.write('.git/HEAD', 'ref: refs/heads/main\n')
+    own.write('.git/config', '')
+    own.write('plain', '')
+    own.write(join(own.home, 'out/there'), '')
+    own.write('.cordon/config.toml', '')
+  })
+  const asked = (...words: string[]): Ended => own.cordon(['why', 'run', ...words])
+
+  test(
+    'a directory with something in it that is held by a mount is not moved, and the hint says so, too',
+    { timeout: 60_000 },
+    () => {
+      const because =
+        /because: (\.git\/\S+ below it is held by a mount of its own, so it is not moved or removed)\n/
+      const { code, stdout } = asked('delete', '.git')
+      expect(code).toBe(1)
+      const [, reason = 'nothing'] = because.exec(stdout) ?? []
+      const { stderr } = own.run(['--why', '--', 'mv', '.git', 'g2'])
+      expect(stderr).toContain('Device or resource busy')
+      expect(stderr).toContain(`hint: .git: ${reason}\n`)
+    },
+  )
+
+  test('a file without permission to be started, and what would be below a file', () => {
+    expect(asked('execute', 'plain').stdout).toBe(
+      'denied: this command, execute plain\n  because: the permissions of plain do not let you\n',
+    )
+    expect(own.run(['--', './plain']).code).toBe(126)
+    chmodSync(join(own.root, 'plain'), 0o755)
+    expect(asked('execute', 'plain').code).toBe(0)
+    expect(asked('create', 'plain/x').stdout).toContain(
+      '  because: plain is no directory, so there can be nothing below it\n',
+    )
+  })
+
+  test('a file outside that is there is written by a flag for it', () => {
+    const { stdout } = asked('create', join(own.home, 'out/there'))
+    expect(stdout).toContain('  to allow it:\n    cordon run --write ~/out/there -- COMMAND\n')
+    expect(stdout).not.toContain('no flag grants it')
+  })
+})

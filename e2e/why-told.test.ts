@@ -50,7 +50,7 @@ describe('SPEC 4.10 what sandbox.guard of a file names', () => {
     expect(place.cordon(['why', 'fs_modify_file', 'update', 'deploy.sh']).stdout).toContain(
       '  rule at: .cordon/config.toml:2:10\n',
     )
-    expect(place.cordon(['why', 'fs_modify_file', 'update', '.cordon']).stdout).toContain(
+    expect(place.cordon(['why', 'fs_modify_file', 'update', '.cordon/config.toml']).stdout).toContain(
       '  rule at: built-in guard\n',
     )
   })

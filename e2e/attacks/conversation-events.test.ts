@@ -36,9 +36,11 @@ describe.each(PEOPLE)('what somebody writes into a conversation’s log, seen by
     JSON.stringify({ kind: 'config', at: '2026-01-01T00:00:00.000Z', delta })
   const off = event({ sandbox: { mode: 'off' } })
   const grant = event({
-    conversation: { tools: { fs_read_file: { access: { fs: [{ path: '.', read: true, delete: true }] } } } },
+    conversation: {
+      tools: { fs_delete_file: { access: { fs: [{ path: '.', read: true, delete: true }] } } },
+    },
   })
-  const mayDelete = (): number | null => place.cordon(['why', 'fs_read_file', 'delete', 'note.txt']).code
+  const mayDelete = (): number | null => place.cordon(['why', 'fs_delete_file', 'delete', 'note.txt']).code
   const seesSecret = (): boolean =>
     place.run(['--', 'sh', '-c', `cat ${place.home}/secret 2>/dev/null; true`]).stdout.includes('mine')
   const hasMount = (): boolean => place.cordon(['mount', 'ls']).stdout.includes('out')

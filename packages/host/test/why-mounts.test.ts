@@ -1,6 +1,15 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { probeKernel } from '@cordon/sandbox'
 import { openWorkspace } from '@cordon/workspace'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listMounts } from '../src/mount/list.ts'
@@ -141,3 +150,23 @@ test('SPEC 1.3 a mount point is not removed by any tool, and no edit is offered;
   expect(await ask('fs_delete_file', 'delete', 'forks')).toMatchObject({ allowed: true })
   expect(await ask('fs_create_file', 'create', 'fork2/x')).toMatchObject({ allowed: true })
 })
+
+test.runIf(probeKernel().newRoot === 'works')(
+  'SPEC 1.3 nor by a program that is not ours: what its other rules say of the place around it does not count',
+  async () => {
+    const ext = join(base, 'ext')
+    symlinkSync(ext, join(root, 'fork'))
+    mount('mine', 'read = true, write = true }, { path = ".", read = true, write = true', ext)
+    appendFileSync(
+      join(root, '.cordon/config.toml'),
+      '[conversation.tools.mine]\nsource = "local"\ncommand = ["true"]\n',
+    )
+    expect(await ask('mine', 'delete', 'fork')).toMatchObject({
+      allowed: false,
+      because: 'it is a mount of mine, and a mount point is not removed or moved by a tool',
+      rule: undefined,
+      fix: undefined,
+    })
+    expect(await ask('mine', 'delete', 'fork/x')).toMatchObject({ allowed: true })
+  },
+)

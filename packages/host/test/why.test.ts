@@ -1,7 +1,9 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Capability, CAPABILITIES } from '@cordon/policy'
+import { probeKernel } from '@cordon/sandbox'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Compiler, compileProject } from '../src/policies.ts'
@@ -20,7 +22,7 @@ beforeAll(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), 'cordon-why-')))
   root = join(base, 'ws')
   for (const dir of ['.cordon', 'a/b/c', 'd', 'home']) mkdirSync(join(root, dir), { recursive: true })
-  for (const file of ['a/b/c/f', 'a/f', 'd/f', 'f']) writeFileSync(join(root, file), '')
+  for (const file of ['a/b/c/f', 'a/f', 'd/f', 'f']) writeFileSync(join(root, file), '', { mode: 0o755 })
   symlinkSync('../a/b', join(root, 'd/link'))
   symlinkSync('/etc', join(root, 'out'))
   ;({ options, compiler } = projectIn(base))
@@ -160,13 +162,13 @@ test('SPEC 4.7 the suggested edit, applied, makes the same question answer allow
     fc.array(netRule, { maxLength: 4 }),
     fc.array(envRule, { maxLength: 4 }),
     question,
-    fc.constantFrom('t', 'fs_modify_file'),
+    fc.constantFrom('t', 'fs_modify_file', 'fs_create_file', 'fs_delete_file'),
     async (fs, net, env, [capability, target], name) => {
       write(
         `${tool}[conversation.tools.${name}.access]\nfs = ${inline(fs)}\nnet = ${inline(net)}\nenv = ${inline(env)}\n`,
       )
       const before = await ask(capability, target, name)
-      if (before.allowed) return
+      if (before.allowed || before.never) return
       // Of a program that is not ours the kernel holds every rule, and some it cannot hold beside others.
       const isFile = (CAPABILITIES as readonly string[]).includes(capability)
       if (!before.fix && name === 't' && isFile) return
@@ -226,12 +228,12 @@ test('SPEC 4.12 a shipped tool that writes needs no more than its rule says', as
   write(
     own(
       `${rule('.', 'read')}${rule('a', 'read', 'create')}${rule('d', 'read', 'delete')}${rule('new/deep', 'create')}`,
-    ),
+    ) + of('fs_create_file', `${rule('a', 'read', 'create')}${rule('new/deep', 'create')}`),
   )
+  for (const target of ['a/x', 'new/deep/x'])
+    expect(await ask('create', target, 'fs_create_file')).toMatchObject({ allowed: true, notes: [] })
   const asked = (capability: string, target: string): Promise<Why> =>
     ask(capability, target, 'fs_delete_file')
-  expect(await asked('create', 'a/x')).toMatchObject({ allowed: true, notes: [] })
-  expect(await asked('create', 'new/deep/x')).toMatchObject({ allowed: true, notes: [] })
   expect(await asked('delete', 'd/f')).toMatchObject({ allowed: true, notes: [] })
   // The directory of a rule is a mount point where what lies around it is not writable.
   write(own(`${rule('.', 'read')}${rule('d', 'read', 'delete')}`))
@@ -248,8 +250,16 @@ test('no edit is offered for what can be nowhere, because a file is in the way',
   )
   expect(await ask('create', 'a/f/x/y', 'fs_create_file')).toMatchObject({
     allowed: false,
-    notes: ['a/f is no directory, so there can be nothing below it'],
+    because: 'a/f is no directory, so there can be nothing below it',
+    rule: undefined,
+    notes: [],
     fix: undefined,
+  })
+  // Nor is it allowed where a rule grants it, whoever asks.
+  write(`${tool}${rule('.', 'read', 'write')}`)
+  expect(await ask('read', 'a/f/x')).toMatchObject({
+    allowed: false,
+    because: 'a/f is no directory, so there can be nothing below it',
   })
 })
 
@@ -308,8 +318,9 @@ test('SPEC 4.12 a shipped tool that reads is planned as it is called: without ri
   write(of('fs_read_file', `${rule('.', 'read', 'write')}${rule('a', 'read', 'create')}`))
   expect(await ask('read', 'a/f', 'fs_read_file')).toMatchObject({ allowed: true, notes: [] })
   expect(await ask('update', 'f', 'fs_read_file')).toMatchObject({
-    allowed: true,
-    notes: ['this tool only reads'],
+    allowed: false,
+    because: 'this tool only reads',
+    fix: undefined,
   })
   // What grants only writing shows it nothing: the link is not there inside, and the edit names it.
   for (const name of ['fs_read_file', 'fs_grep_files']) {
@@ -364,3 +375,82 @@ test('SPEC 4.7 what a program that is not ours can never do is a no, with the le
     fix: { value: '+{ path = ".", create = true }' },
   })
 })
+
+test('SPEC 4.7 what a shipped tool can never do is a no, with the reason and without an edit', async () => {
+  execFileSync('mkfifo', [join(root, 'pipe')])
+  const everything = rule('.', 'read', 'write', 'execute')
+  for (const [name, capability, target, because] of [
+    ['fs_read_file', 'read', 'a', 'a is a directory, and only a file is read'],
+    ['fs_read_file', 'read', 'pipe', 'pipe is a fifo, and only a file is read'],
+    ['fs_list_files', 'read', 'f', 'f is a file, and only a directory is listed'],
+    ['fs_grep_files', 'read', 'pipe', 'pipe is a fifo, and only files and directories are searched'],
+    ['fs_list_files', 'update', 'f', 'this tool only reads'],
+    ['fs_list_files', 'execute', 'f', 'this tool never needs execute'],
+    ['fs_create_file', 'execute', 'f', 'this tool never needs execute'],
+    ['fs_create_file', 'update', 'a', 'a is a directory, and only a file is replaced'],
+    ['fs_create_file', 'create', 'a/f/x', 'a/f is no directory, so there can be nothing below it'],
+    ['fs_modify_file', 'update', 'd/link', 'a/b is a directory, and only a file is changed'],
+    ['fs_move_file', 'create', 'a', 'a is a directory, and only a file is replaced'],
+  ] as const)
+    for (const rules of [everything, rule('d', 'read')]) {
+      write(of(name, rules))
+      expect(await ask(capability, target, name), `${name} ${capability} ${target}`).toMatchObject({
+        allowed: false,
+        because,
+        rule: undefined,
+        notes: [],
+        fix: undefined,
+      })
+    }
+  rmSync(join(root, 'pipe'))
+  // Another program in its place can.
+  write(`${tool.replace('tools.t]', 'tools.fs_read_file]')}${of('fs_read_file', everything)}`)
+  expect(await ask('read', 'a', 'fs_read_file')).toMatchObject({ allowed: true })
+})
+
+test('SPEC 4.12 no rule gives a network to a shipped tool that writes, and none is suggested', async () => {
+  const allow = (name: string): string =>
+    `[conversation.tools.${name}.access]\nnet = [{ host = "example.com", allow = true }]\n`
+  const no = { because: 'the shipped tools that write never have a network', notes: [], fix: undefined }
+  for (const name of ['fs_create_file', 'fs_modify_file', 'fs_delete_file', 'fs_move_file'])
+    for (const text of ['', allow(name)]) {
+      write(text)
+      expect(await ask('net', 'https://example.com', name)).toMatchObject({ allowed: false, ...no })
+    }
+})
+
+test('SPEC 4.7 a file that nobody may start is not started by a rule', async () => {
+  write(`${tool}${rule('.', 'read', 'execute')}`)
+  expect(await ask('execute', 'f')).toMatchObject({ allowed: true })
+  chmodSync(join(root, 'f'), 0o644)
+  const no = { allowed: false, because: 'the permissions of f do not let you', fix: undefined }
+  expect(await ask('execute', 'f')).toMatchObject(no)
+  write(`${tool}${rule('d', 'read')}`)
+  expect(await ask('execute', 'f')).toMatchObject(no)
+  chmodSync(join(root, 'f'), 0o755)
+})
+
+test('SPEC 1.3 what no rule can change says why, and not what was asked', async () => {
+  write(of('fs_delete_file', rule('.', 'read', 'write')))
+  expect(await ask('delete', '.', 'fs_delete_file')).toMatchObject({
+    allowed: false,
+    because: 'the workspace root is not an entry of the workspace',
+  })
+})
+
+test.runIf(probeKernel().newRoot === 'works')(
+  'SPEC 4.3 a directory with something in it that the kernel holds apart is not moved or removed, and why says so',
+  async () => {
+    const held = 'a/b/c below it is held by a mount of its own, so it is not moved or removed'
+    for (const name of ['t', 'fs_delete_file']) {
+      write(`${tool}${of(name, `${rule('.', 'read', 'write')}${rule('a/b/c', 'read')}`)}`)
+      for (const target of ['a', 'a/b'])
+        expect(await ask('delete', target, name)).toMatchObject({ allowed: false, because: held, notes: [] })
+      expect(await ask('delete', 'a/f', name)).toMatchObject({ allowed: true })
+      expect(await ask('delete', 'd', name)).toMatchObject({ allowed: true })
+    }
+    // What has the same all the way down needs no mount.
+    write(`${tool}${rule('.', 'read', 'write')}${rule('a/b/c', 'read', 'write')}`)
+    expect(await ask('delete', 'a')).toMatchObject({ allowed: true })
+  },
+)

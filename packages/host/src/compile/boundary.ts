@@ -42,6 +42,9 @@ export const onlyReads = (
 /** Said of other rights. */
 export const ONLY_READS = 'this tool only reads'
 
+/** SPEC 4.12: said of the shipped tools that write, whatever their rules for hosts are. */
+export const NO_NETWORK = 'the shipped tools that write never have a network'
+
 /** Whether it is a shipped tool, and no other program in the place of one. */
 export const isShipped = (
   { conversation }: Config,

@@ -48,6 +48,8 @@ export interface HintFacts {
   readonly realName: (path: string) => string
   /** Whether secrets live there (SPEC 4.9). */
   readonly isSensitive: (path: string) => boolean
+  /** Why an entry is neither moved nor removed inside, although the rules grant it; undefined: it is. */
+  readonly whyPinned: (path: string) => string | undefined
   /** Whether it is guarded in the workspace, where a rule around it grants writing (SPEC 4.10). */
   readonly isGuarded: (path: string) => boolean
   /** Whether the command line names it. */

@@ -16,6 +16,7 @@ import { userDataDir } from '@cordon/workspace'
 import { SENSITIVE, sensitivePattern } from '../compile/sensitive.ts'
 import { relativeToRoot, wayOut, whyNeverGranted } from '../outside/place.ts'
 import { realName } from '../real-name.ts'
+import { whyPinned } from '../why/pinned.ts'
 import type { HintFacts } from './hint.ts'
 import { type Network, openNetwork } from './network.ts'
 import { type Confinement, variablesOf } from './program.ts'
@@ -89,9 +90,10 @@ export async function networkFor(
 /** What hints are looked up in: the policy, and what this plan shows of the host. */
 export function hintFacts(
   { argv, root, policy, outside = [], cwd, home, env, values, guard, sandbox }: Confinement,
-  { survey, isolation }: Plan,
+  plan: Plan,
   decisions: readonly ProxyDecision[],
 ): HintFacts {
+  const { survey, isolation } = plan
   const shown = [
     ...[...survey.system, ...survey.runtime, ...NODES].map((entry) => entry.path),
     ...survey.devices,
@@ -114,6 +116,7 @@ export function hintFacts(
         { path: relativeToRoot(path) },
         { root: '/', home, patterns: [...SENSITIVE, ...sandbox.sensitive] },
       ) !== undefined,
+    whyPinned: (path) => whyPinned(path, plan),
     isGuarded: (path) => guard?.workspace().some((entry) => !entry.open && entry.path === path) ?? false,
     isNamed: (path) => argv.some((word) => resolve(cwd, word) === path),
     isProgram,

@@ -41,7 +41,7 @@ export function workspaceHint(path: string, mention: PathMention, facts: HintFac
   const byItself = there ? ruledByItself(path, trouble, facts) : undefined
   if (byItself) return [byItself]
   const [first, ...others] = trouble === 'refused' ? likeliest(refused, path, facts) : refused
-  if (!first) return there ? [] : notThereYet(path, facts)
+  if (!first) return there ? pinnedHint(path, mention, facts) : notThereYet(path, facts)
   const unmade = there ? undefined : ruleFurtherDown(path, facts)
   if (unmade) return [unmadeHint(path, unmade, facts)]
   const guard = first.rule?.axis === 'fs' && first.rule.rule.guard !== undefined ? first.rule.rule : undefined
@@ -126,6 +126,15 @@ function ruledByItself(path: string, trouble: Trouble, facts: HintFacts): Hint |
     question: parseQuestion('delete', path),
     audience: 'anyone',
   }
+}
+
+/** What the rules let go, and a mount keeps where it is. */
+function pinnedHint(path: string, { trouble, writes }: PathMention, { root, whyPinned }: HintFacts): Hint[] {
+  const isMeant = trouble === 'busy' || (trouble === 'unsaid' && writes === 'entry')
+  const why = isMeant ? whyPinned(join(root.path, path)) : undefined
+  return why === undefined
+    ? []
+    : [{ about: path, text: `${show(path)}: ${why}`, fix: undefined, audience: 'anyone' }]
 }
 
 /**

@@ -52,7 +52,8 @@ const unplaced = (rule: FsRule): FsRule => ({ ...rule, origin: '' })
 export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told[]> {
   if (!call.tool.shipped || !call.policy || call.denied) return []
   const found = await firstDenied(questionsOf(call), asker)
-  if (!found) return []
+  // What it can never do it has said itself.
+  if (!found || found.never) return []
   const { capability, target } = found.question
   const about = `${capability} ${show(target)} is denied: ${found.because}`
   const not = await whyNotBehind(found.question, call, asker)

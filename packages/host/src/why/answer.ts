@@ -93,11 +93,15 @@ function answerFs(
       allowed: false,
       canonical: undefined,
       rule: rule && { axis: 'fs', rule },
-      because: rule ? fsReason(rule, question.capability, false, root) : error.message,
+      because: rule ? fsReason(rule, question.capability, false, root) : reasonOf(error),
       others: [],
     }
   }
 }
+
+/** A denial that no rule made says by itself why: the rest of its message is the question. */
+const reasonOf = (error: FsAccessError): string =>
+  (error instanceof DeniedError ? error.denied.because : undefined) ?? error.message
 
 function fsReason(rule: FsRule, capability: string, allowed: boolean, root: Root): string {
   if (allowed) return `the rule for ${show(rule.path)} grants ${capability}`

@@ -9,13 +9,14 @@ import {
   type Plan,
   UnenforceableError,
 } from '@cordon/sandbox'
-import { boundaryFor, isReplaceable, isShipped, NOT_REPLACEABLE, ONLY_READS } from '../compile/boundary.ts'
+import { boundaryFor, isReplaceable, isShipped, NOT_REPLACEABLE } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { planFor } from '../confine/plan.ts'
 import { type Installation, shippedTool } from '../execute/shipped.ts'
 import type { Project } from '../project.ts'
 import type { Answer } from './answer.ts'
+import { whyPinned } from './pinned.ts'
 
 /** Where a subject would be started. */
 export interface RunPlace {
@@ -91,10 +92,9 @@ export function enforce({ question, allowed, place }: Answer, { plan, program, w
     const region = regionOf(place, made)
     if (!region) return WORKS
     if (holdsOwn(place, question.capability, made)) return { verdict: 'refused', notes: [RUNS_FROM_THERE] }
+    const pinned = question.capability === 'delete' && !isMounted(region, place) && whyPinned(place, made)
+    if (pinned) return { verdict: 'refused', notes: [pinned] }
     if (program === 'ours') return enforceOurs(region, question.capability, place, made)
-    // Of what it never does the rules say what they say.
-    if (program === 'reads' && question.capability !== 'read')
-      return { verdict: 'works', notes: [ONLY_READS] }
     return enforceAny(region, question.capability, place, made)
   } catch (error) {
     if (!(error instanceof UnenforceableError)) throw error
@@ -119,7 +119,8 @@ export function reachedBy(
     if (closedOn(way, made) !== undefined) return undefined
     // Whether the place itself is made or removed is decided by what lies around it.
     const isEntry = question.capability === 'create' || question.capability === 'delete'
-    return isEntry && isMounted(region, place) ? undefined : region.rules[0]
+    const isHeld = isMounted(region, place) || whyPinned(place, made) !== undefined
+    return isEntry && isHeld ? undefined : region.rules[0]
   } catch (error) {
     if (!(error instanceof UnenforceableError)) throw error
     return undefined

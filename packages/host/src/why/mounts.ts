@@ -18,7 +18,7 @@ import {
   show,
   whereLinkLeads,
 } from '@cordon/policy'
-import { holdsItself, isReplaceable, NOT_REPLACEABLE, ONLY_READS, onlyReads } from '../compile/boundary.ts'
+import { holdsItself, isReplaceable, NOT_REPLACEABLE, onlyReads } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import type { Subject } from '../compile/subject.ts'
 import { isMountable, type MountMode } from '../mount/grammar.ts'
@@ -62,9 +62,8 @@ export function mountTrouble(
   const mount = rule?.axis === 'fs' && rule.rule.external ? rule.rule : undefined
   if (mount && mount.approvedTarget === undefined) return idleMount(mount, because, subject, world)
   const writes = WRITING.has(question.capability)
-  const reads = onlyReads(world.project.loaded.config, subject)
   if (mount && writes && isReadOnlyMount(mount) && subject.kind === 'tool')
-    return { because, ...(reads ? { notes: [ONLY_READS] } : remount(mount, subject, world)) }
+    return { because, ...remount(mount, subject, world) }
   const guarded = rule?.axis === 'fs' && rule.rule.guard !== undefined && writes
   const around = others.findLast((each) => each.axis === 'fs' && each.rule.approvedTarget !== undefined)
   if (

@@ -1,6 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import type { Config } from '@cordon/config'
 import {
   below,
   type Capability,
@@ -12,7 +11,7 @@ import {
   show,
 } from '@cordon/policy'
 import { isInSystem, type KernelReport, nameOf, probeKernel } from '@cordon/sandbox'
-import { isShipped, ONLY_READS, onlyReads } from '../compile/boundary.ts'
+import { isShipped } from '../compile/boundary.ts'
 import { WRITING } from '../compile/names.ts'
 import { isSecretRule, WHY_SECRET } from '../compile/own-secrets.ts'
 import { labelOf, type Subject, subjectsOf } from '../compile/subject.ts'
@@ -26,6 +25,7 @@ import { type Answer, guarded } from './answer.ts'
 import { RULED_BY_ITSELF, type RunPlace } from './enforced.ts'
 import { findSubject } from './find-subject.ts'
 import { canMount, type TypedMount, typedMount } from './mounts.ts'
+import { whyNever } from './never.ts'
 import { toldNotHeld } from './not-held.ts'
 import { whyNotPermitted } from './permissions.ts'
 import type { Question } from './question.ts'
@@ -181,7 +181,7 @@ export function asAsked(
         hasNamespaces: probeKernel().newRoot === 'works',
       })
   if (given) return { ...found, ...given }
-  const never = existsSync(path) ? whyNoMount(question.capability, path, subject, config) : undefined
+  const never = existsSync(path) ? whyNoMount(question, path, subject, project) : undefined
   const canHelp = existsSync(path) && never === undefined && canMount(subject, config)
   return {
     ...found,
@@ -216,14 +216,19 @@ function nameInMount(
 
 /** Why a mount of what exists would be of no use to this tool; undefined: it would be. */
 function whyNoMount(
-  capability: Capability,
+  question: FsQuestion,
   path: string,
   subject: Subject,
-  config: Config,
+  { root, loaded }: Pick<Project, 'root' | 'loaded'>,
 ): string | undefined {
-  if (WRITING.has(capability) && onlyReads(config, subject)) return ONLY_READS
-  if (capability === 'delete') return whyNotPermitted(capability, dirname(path))
-  return whyNotPermitted(capability === 'create' ? 'update' : capability, path) // it exists
+  const { capability } = question
+  const never = whyNever(
+    { question, canonical: undefined, place: realOf(path) },
+    subject,
+    loaded.config,
+    root,
+  )
+  return never ?? whyNotPermitted(capability, capability === 'delete' ? dirname(path) : path)
 }
 
 const mountName = (path: string): string => basename(join(path))

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { type Capability, show } from '@cordon/policy'
 
 /** What is asked of a file or a directory; making and removing are asked of the directory around. */
@@ -12,13 +12,14 @@ const ASKED: Record<Capability, number> = {
 
 /**
  * Why no grant of an existing path would help: the host's permissions count as ever, and this person has not got them.
- * Undefined: they have. Of `create` and `delete` the path is the directory around.
+ * Undefined: they have. Of `delete` the path is the directory around, and of `create` as well; a file that is there is written.
  */
-export function whyNotPermitted(capability: Capability, path: string): string | undefined {
+export function whyNotPermitted(capability: Capability, path: string, name = path): string | undefined {
   try {
-    accessSync(path, ASKED[capability])
+    const asked = capability === 'create' && !statSync(path).isDirectory() ? 'update' : capability
+    accessSync(path, ASKED[asked])
     return undefined
   } catch {
-    return `the permissions of ${show(path)} do not let you`
+    return `the permissions of ${show(name)} do not let you`
   }
 }

@@ -10,9 +10,11 @@ import type { Chosen } from '../run/choose.ts'
 import { type Answer, answer } from './answer.ts'
 import { enforce, type RunPlace } from './enforced.ts'
 import { askedPlace, byAddress, type LookUp, whyNoHosts, wishFor } from './network.ts'
+import { whyNotThere } from './never.ts'
 import { toldNotHeld } from './not-held.ts'
 import { answerOutside, flagInside, flagPlace } from './outside.ts'
 import { whyNotPermitted } from './permissions.ts'
+import { whyPinned } from './pinned.ts'
 import type { Question } from './question.ts'
 import type { Why } from './why.ts'
 import { asInside } from './without-rules.ts'
@@ -60,7 +62,12 @@ export async function whyRun(
       return told(found, flag, notes)
     }
     case 'fs': {
-      const { found, path, isInside } = askFs(chosen, question, place, kernel)
+      const { found: ruled, path, isInside } = askFs(chosen, question, place, kernel)
+      const never = whyNotThere({ ...ruled, place: ruled.place ?? ruled.canonical }, project.root)
+      if (never !== undefined)
+        return told({ ...ruled, allowed: false, rule: undefined, others: [], because: never }, undefined)
+      const pinned = ruled.allowed ? pinnedIn(chosen, ruled, place, kernel) : undefined
+      const found = pinned === undefined ? ruled : { ...ruled, allowed: false, because: pinned }
       if (found.allowed || found.canonical === undefined) return told(found, undefined)
       const { flag, notes = [] } = isInside
         ? await flagWithin(asked, question, path, place, kernel)
@@ -145,18 +152,33 @@ function takesNothing({ policy, project: { root } }: Chosen, { policy: after }: 
   )
 }
 
-function works(
+function works(chosen: Chosen, question: FsQuestion, place: RunPlace, kernel: () => KernelReport): boolean {
+  const { found } = askFs(chosen, question, place, kernel)
+  if (chosen.sandbox.mode === 'off' || !found.allowed) return found.allowed
+  const plan = (): Plan => planOfRun(chosen, place, kernel)
+  return enforce(found, { plan, program: 'any', way: [] }).verdict === 'works'
+}
+
+/** What keeps an entry where it is although the rules let it go. */
+function pinnedIn(
   chosen: Chosen,
-  question: FsQuestion,
+  { question, place, canonical }: Answer,
+  at: RunPlace,
+  kernel: () => KernelReport,
+): string | undefined {
+  const path = place ?? canonical
+  if (question.capability !== 'delete' || path === undefined || chosen.sandbox.mode === 'off')
+    return undefined
+  return whyPinned(path, planOfRun(chosen, at, kernel))
+}
+
+function planOfRun(
+  { project, policy, outside, sandbox }: Chosen,
   { cwd, home, env }: RunPlace,
   kernel: () => KernelReport,
-): boolean {
-  const { project, policy, outside, sandbox } = chosen
-  const { found } = askFs(chosen, question, { cwd, home, env }, kernel)
-  if (sandbox.mode === 'off' || !found.allowed) return found.allowed
+): Plan {
   const request = { argv: ['/bin/sh'] as const, cwd, root: project.root, home, env, policy, unfinished: '' }
-  const plan = (): Plan => planFor(kernel(), { ...request, outside, sandbox }, buildEnvironment(policy, env))
-  return enforce(found, { plan, program: 'any', way: [] }).verdict === 'works'
+  return planFor(kernel(), { ...request, outside, sandbox }, buildEnvironment(policy, env))
 }
 
 /** A flag grants what exists: the path, or for what is made or removed there the directory above it. */

@@ -65,6 +65,7 @@ const facts = (policy: AccessPolicy): HintFacts => ({
   home,
   exists: (path) => existsSync(path),
   isGuarded: () => false,
+  whyPinned: (path) => (path === join(root, 'src') ? 'it is pinned' : undefined),
   isNamed: () => false,
   isSensitive: (path) => path.includes('/.ssh/'),
   wayOut: (path) => wayOut(path, root),
@@ -473,6 +474,15 @@ test('a path with a rule of its own is not removed, whatever the rule grants: th
     ],
   })
   expect(said(same, `rm: cannot remove 'src/a.ts': Device or resource busy`)).toEqual([])
+})
+
+test('SPEC 4.7 a directory that a mount keeps where it is, when it was to be moved or removed', () => {
+  const pinned = { about: 'src', text: 'src: it is pinned', fix: undefined, audience: 'anyone' }
+  const hints = (text: string) => findHints([mentionedInErrors(text)], facts(WIDE))
+  expect(hints("mv: cannot move 'src' to 's2': Device or resource busy")).toEqual([pinned])
+  expect(hints("rm: cannot remove 'src': Device or resource busy")).toEqual([pinned])
+  expect(hints("rm: cannot remove 'work': Device or resource busy")).toEqual([])
+  expect(hints("cat: 'src': Permission denied")).toEqual([])
 })
 
 test('a fix is pasted into a shell, which runs nothing of a name that somebody else chose', () => {

@@ -264,6 +264,46 @@ const FOUND = [
     arguments: { path: 'note' },
     verdict: 'fixed',
   },
+  {
+    name: 'a directory is not read as a file, and why says so',
+    tool: 'fs_read_file',
+    rules: [{ path: '.', read: true, create: true, update: true, delete: true }],
+    paths: ['a'],
+    arguments: { path: 'a' },
+    verdict: 'refused',
+  },
+  {
+    name: 'a file is not listed, and why says so',
+    tool: 'fs_list_files',
+    rules: [{ path: '.', read: true, create: true, update: true, delete: true }],
+    paths: ['f'],
+    arguments: { path: 'f' },
+    verdict: 'refused',
+  },
+  {
+    name: 'a directory is not replaced by a file, and why says so',
+    tool: 'fs_create_file',
+    rules: [{ path: '.', read: true, create: true, update: true, delete: true }],
+    paths: ['a'],
+    arguments: { path: 'a', content: 'made', overwrite: true },
+    verdict: 'refused',
+  },
+  {
+    name: 'a directory is not edited, and why says so',
+    tool: 'fs_modify_file',
+    rules: [{ path: '.', read: true, create: true, update: true, delete: true }],
+    paths: ['a'],
+    arguments: { edits: [{ path: 'a', old: 'old', new: 'new' }] },
+    verdict: 'refused',
+  },
+  {
+    name: 'nothing is made below a file, and why says so',
+    tool: 'fs_create_file',
+    rules: [{ path: '.', read: true, create: true, update: true, delete: true }],
+    paths: ['f/x'],
+    arguments: { path: 'f/x', content: 'made', overwrite: true },
+    verdict: 'refused',
+  },
 ] as const
 
 for (const { name, verdict, ...each } of FOUND)

@@ -213,6 +213,8 @@ function clearRef({ held, name, path }: Entry): DeniedPath | undefined {
 const MOST_REF_BYTES = 4096
 const SCRATCH = Buffer.alloc(MOST_REF_BYTES)
 const MOST_SHOWN = 200
+const SYMBOLIC_REF = /^ref: refs(?:\/(?!\.{1,2}(?:\/|\s*$))[^/\s]+)+\s*$/
+
 /**
  * Decision 0661: what a `worktrees/<name>/gitdir` names has this repository. A command says so of nothing that it could not write. By
  * the text alone: so it is read where it counts, and a link that is made there later leads it nowhere. An old one is the person's.
@@ -227,8 +229,6 @@ function clearWorktree(entry: Entry): DeniedPath | 'linked' | undefined {
   if (basename(git) !== '.git') return undefined // a branch can have that name
   return entry.writable.some((place) => encloses(place, git)) ? 'linked' : movedAside(entry)
 }
-
-const SYMBOLIC_REF = /^ref: refs(?:\/(?!\.{1,2}(?:\/|\s*$))[^/\s]+)+\s*$/
 
 /** An empty one says nothing. */
 function movedAside({ held, name, path }: Entry): DeniedPath | undefined {

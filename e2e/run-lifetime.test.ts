@@ -156,8 +156,12 @@ sys.exit(3)
   })
 })
 
-/** Compiled code of our own program, and what the launcher remembers (decision 0402). */
-const OURS: ReadonlySet<string> = new Set(['home/.cache', 'home/.local/share/cordon/names'])
+/** Compiled code of our own program, what the launcher remembers (decision 0402), and where a command could write (0662). */
+const OURS: ReadonlySet<string> = new Set([
+  'home/.cache',
+  'home/.local/share/cordon/names',
+  'home/.local/share/cordon/workspace/.said',
+])
 
 function filesUnder(dir: string, prefix = ''): string[] {
   return readdirSync(join(dir, prefix), { withFileTypes: true })

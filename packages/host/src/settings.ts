@@ -109,7 +109,10 @@ function asWhole(error: ConfigError, { layer, key, value }: Change, was: string)
 }
 
 /** The line of the problem was not written, so there is none in the file. */
-const typedAs = (key: string): ConfigProblem['origin'] => ({ layer: 'command-line', label: `config set ${key}` })
+const typedAs = (key: string): ConfigProblem['origin'] => ({
+  layer: 'command-line',
+  label: `config set ${key}`,
+})
 
 /** What a file may not say was typed by a person now: the same command for their own file has it as well. */
 function asTyped({ problems }: ConfigError, { key, value }: Change): ConfigError {

@@ -131,7 +131,8 @@ function adviceFor(step: string, errno: string): string {
     case 'landlock-rule':
       if (errno === 'ENOSPC')
         return ': rules and guarded paths need more mounts than the kernel permits (sysctl fs.mount-max)\n  fix: take some away; `cordon policy explain` lists them'
-      if (errno === 'EACCES') return ': a directory on that path is closed to its owner\n  fix: open it (chmod u+rwx)'
+      if (errno === 'EACCES')
+        return ': a directory on that path is closed to its owner\n  fix: open it (chmod u+rwx)'
       return errno === 'ELOOP'
         ? ': a link appeared on that path after it was checked\n  fix: try again'
         : ': the path changed after it was checked, or may not be entered\n  fix: try again'

@@ -66,7 +66,8 @@ function secretRefusal({ tool, arguments: args, policy, denied, project }: Refus
   if (!isSecretRule(rule)) return undefined
   const named = nameFor(target, args, project.root.path)
   return {
-    refusal: new DeniedError({ capability, target, named, rule, grants: [], because: WHY_SECRET }).explanation,
+    refusal: new DeniedError({ capability, target, named, rule, grants: [], because: WHY_SECRET })
+      .explanation,
   }
 }
 
@@ -74,7 +75,13 @@ function secretRefusal({ tool, arguments: args, policy, denied, project }: Refus
  * SPEC 4.10, decision 0443: a shipped tool knows of the guard where a rule of the guard answers. Where another rule does, or
  * none, its own words name the rule that would open what is guarded.
  */
-function guardedRefusal({ tool, arguments: args, policy, denied, project }: RefusedCall): Refusal | undefined {
+function guardedRefusal({
+  tool,
+  arguments: args,
+  policy,
+  denied,
+  project,
+}: RefusedCall): Refusal | undefined {
   if (!tool.shipped || !policy || !denied || !WRITING.has(denied.capability)) return undefined
   const { capability, target } = denied
   const { rule, grants } = governing(target, policy, project.root)

@@ -43,3 +43,11 @@ test('a comment in the way is no reason to lose it', () => {
   const text = '[providers.mcp.a]\ncommand = "x"\n# about b\n[providers.mcp.b]\ncommand = "y"\n'
   expect(removeToml(text, path)).toBe('# about b\n[providers.mcp.b]\ncommand = "y"\n')
 })
+
+test('a dotted key in a table in braces is taken out as a whole', () => {
+  const text = 't1 = { source = "local", access.fs = [], access."commands" = { git = {} }, enable = true }\n'
+  const left = (rest: string): string => `t1 = { source = "local", ${rest}enable = true }\n`
+  expect(removeToml(text, ['t1', 'access', 'commands'])).toBe(left('access.fs = [], '))
+  expect(removeToml(text, ['t1', 'access', 'fs'])).toBe(left('access."commands" = { git = {} }, '))
+  expect(removeToml('t = { a.b = 1 , c = 2 }\n', ['t', 'a', 'b'])).toBe('t = { c = 2 }\n')
+})

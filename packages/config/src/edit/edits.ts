@@ -85,12 +85,20 @@ function wholeLines(text: string, at: number, end: number): Splice {
 }
 
 function removeInline(text: string, mark: Mark): Edit[] {
-  const before = /,?\s*$/.exec(text.slice(0, mark.at))!.index
+  const at = keyStart(text, mark.at)
+  const before = /,?\s*$/.exec(text.slice(0, at))!.index
   const behind = /^\s*,[ \t]*/.exec(text.slice(mark.to))
   return [
     [{ from: before, to: mark.to, insert: '' }],
-    ...(behind ? [[{ from: mark.at, to: mark.to + behind[0].length, insert: '' }]] : []),
+    ...(behind ? [[{ from: at, to: mark.to + behind[0].length, insert: '' }]] : []),
   ]
+}
+
+/** Where the whole of a key starts, of which a mark has the last part: `access.commands`. */
+function keyStart(text: string, at: number): number {
+  const line = text.lastIndexOf('\n', at - 1) + 1
+  const above = /(?:(?:[\w-]+|"[^"]*"|'[^']*')[ \t]*\.[ \t]*)+$/.exec(text.slice(line, at))
+  return above ? line + above.index : at
 }
 
 const tableLines = (path: Key, value: Readonly<Record<string, unknown>>): string[] => [

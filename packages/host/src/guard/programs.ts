@@ -171,22 +171,14 @@ interface Settings {
 
 /** Behind links, too: what the agent reads is where they lead. */
 function settingsIn(dir: string, name: string, found: Collection): readonly Settings[] {
-<<<<<<< ours
   const [parent = '', inEach = ''] = name.split('/*')
-=======
-  const [parent = '', rest = ''] = name.split('/*')
->>>>>>> theirs
   const end = found.endOf(dir, parent)
   if (end?.is === 'file' && parent === name) return [{ name, file: end.path }]
   if (end?.is !== 'dir') return []
   const { entries, more } = entriesOf(end.path, MOST_FILES)
   if (more) found.miss(end.path, 'has very many files, so programs that they name are not guarded')
   return entries.flatMap((entry) => {
-<<<<<<< ours
     const each = `${entry.name}${inEach}`
-=======
-    const each = `${entry.name}${rest}`
->>>>>>> theirs
     const led = found.endOf(end.path, each)
     return led?.is === 'file' ? [{ name: each, file: led.path }] : []
   })

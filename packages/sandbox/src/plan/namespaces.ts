@@ -73,6 +73,7 @@ const CACHES = [
   '.local/share/pnpm',
   '.local/share/virtualenv',
   '.local/share/uv',
+  '.local/share/cordon/workspace/.said', // of a run inside this one
   '.cargo/registry',
   '.cargo/git',
   '.cargo/.package-cache',

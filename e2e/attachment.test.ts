@@ -110,7 +110,7 @@ test('SPEC 6.3 --json everywhere, --id, and without a conversation', () => {
     code: 2,
     stdout: '',
     stderr:
-      'cordon: no conversation was used here yet\n  fix: name one; `cordon conversation ls` lists them\n',
+      'cordon: no conversation was used here yet\n  fix: name one of `cordon conversation ls`; `cordon attachment add PATH` begins one\n',
   })
   const json = (...args: string[]): unknown => JSON.parse(run(...args, '--json').stdout)
   const first = json('add', 'a.md') as { conversation: string }

@@ -84,7 +84,7 @@ test('SPEC 6.5 show, path, and an id that is too short or wrong', async () => {
     code: 2,
     stdout: '',
     stderr:
-      'cordon: no conversation was used here yet\n  fix: name one; `cordon conversation ls` lists them\n',
+      'cordon: no conversation was used here yet\n  fix: name one of `cordon conversation ls`; `cordon attachment add PATH` begins one\n',
   })
   expect(run('path', one.id.slice(-6))).toEqual(ok(`${one.dir}\n`))
   expect(json('path', one.id)).toEqual({ id: one.id, path: one.dir })

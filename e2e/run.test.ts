@@ -283,7 +283,7 @@ describe('SPEC 4.8 exit codes, as a shell’s', () => {
     [127, ['./missing'], 'cordon: cannot start ./missing: it does not exist\n'],
     [127, [''], 'cordon: cannot start "": it has no name\n'],
     [126, ['./plain'], 'cordon: cannot start ./plain: it is not executable\n'],
-    [126, ['./dir'], 'cordon: cannot start ./dir: it is not executable\n'],
+    [126, ['./dir'], 'cordon: cannot start ./dir: it is a directory\n'],
     [127, ['./plain/x'], 'cordon: cannot start ./plain/x: it does not exist\n'],
     [
       127,

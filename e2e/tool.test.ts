@@ -708,6 +708,7 @@ describe('SPEC 4.7 a shipped tool that reads', () => {
   )
   mkdirSync(join(here.cwd, 'h'))
   symlinkSync('/etc/hostname', join(here.cwd, 'out'))
+  symlinkSync('/opt', join(here.cwd, 'dir'))
   symlinkSync(join(here.home, '.ssh'), join(here.cwd, 'keys'))
 
   test('is not told to grant itself create', () => {
@@ -716,18 +717,19 @@ describe('SPEC 4.7 a shipped tool that reads', () => {
   })
 
   test.each([
-    ['fs_read_file', { path: 'out' }],
-    ['fs_list_files', { path: 'out' }],
-    ['fs_grep_files', { pattern: 'x', path: 'out' }],
-    ['unix_utils', { util: 'cat', args: ['out'] }],
-  ])('%s: what a link out of the workspace leads to is a mount, for the person', (tool, args) => {
+    ['fs_read_file', { path: 'out' }, 'out=/etc/hostname'],
+    ['fs_list_files', { path: 'dir' }, 'dir=/opt'],
+    ['fs_grep_files', { pattern: 'x', path: 'out' }, 'out=/etc/hostname'],
+    ['unix_utils', { util: 'cat', args: ['out'] }, 'out=/etc/hostname'],
+  ])('%s: what a link out of the workspace leads to is a mount, for the person', (tool, args, mount) => {
+    const about = mount.slice(0, 3)
     expect(JSON.parse(inJson(here, tool, args).stdout)).toMatchObject({
-      message: 'path escapes the workspace: out',
+      message: `path escapes the workspace: ${about}`,
       hints: [
         {
-          about: 'out',
-          text: 'read out is denied: path escapes the workspace: out (out is a link out of it)',
-          fix: `cordon mount add ${tool}:out=/etc/hostname`,
+          about,
+          text: `read ${about} is denied: path escapes the workspace: ${about} (${about} is a link out of it)`,
+          fix: `cordon mount add ${tool}:${mount}`,
           audience: 'person',
         },
       ],

@@ -12,6 +12,7 @@ import {
   looksSecret,
   needsDirectory,
   type ServerView,
+  shownInHome,
   type TakenOut,
   typedPath,
   type Undone,
@@ -21,17 +22,11 @@ import {
   recipeLines,
   unreachedPlaces,
 } from '@cordon/host'
-import { below, shellWord, show } from '@cordon/policy'
+import { shellWord, show } from '@cordon/policy'
 import type { Stream } from '../world.ts'
 import { formatTable } from './text.ts'
 
 const commandLine = (line: readonly string[]): string => line.map(shellWord).join(' ')
-
-/** With `~` for the home, as people write it. */
-const pathOf = (path: string, home: string): string => {
-  const inside = below(home, path)
-  return show(inside === undefined ? path : `~/${inside}`)
-}
 
 /** What a server may touch, in a few words. */
 function accessWords({ stateful, access, variables, confined }: ServerView): string {
@@ -140,7 +135,8 @@ export const formatRemoved = (
 
 const linkLines = (links: TakenOut['links'], home: string): readonly string[] =>
   links.map(
-    (link) => `  the link ${pathOf(link, home)} stays; if nothing else needs it: rm ${typedPath(link, home)}`,
+    (link) =>
+      `  the link ${shownInHome(link, home)} stays; if nothing else needs it: rm ${typedPath(link, home)}`,
   )
 
 const toolLines = (tools: TakenOut['tools']): readonly string[] =>
@@ -204,7 +200,7 @@ export function formatImport(
   if (parts.length > 0) return parts.join('\n')
   return [
     'no file of a client was found; looked for:',
-    ...survey.lookedFor.map((file) => `  ${pathOf(file, look.home)}`),
+    ...survey.lookedFor.map((file) => `  ${shownInHome(file, look.home)}`),
     "another one, or a project's: cordon mcp import FILE\n",
   ].join('\n')
 }
@@ -215,8 +211,8 @@ function formatFile(
   look: ImportLook,
 ): string {
   const { place, read } = file
-  const at = pathOf(place.file, look.home)
-  const link = read.real === place.file ? '' : ` (a link to ${pathOf(read.real, look.home)})`
+  const at = shownInHome(place.file, look.home)
+  const link = read.real === place.file ? '' : ` (a link to ${shownInHome(read.real, look.home)})`
   const lines = steps.flatMap((step) => stepLines(step, done, look, at))
   const others =
     file.elsewhere === 0
@@ -233,7 +229,7 @@ function formatFile(
       : []),
     ...(place.scope === 'project' && isChanged && !look.isOnPath
       ? [
-          `  warning: a project's file says only \`cordon\`, and there is none in your PATH: the client could not start it; put ${pathOf(look.style.program, look.home)} there`,
+          `  warning: a project's file says only \`cordon\`, and there is none in your PATH: the client could not start it; put ${shownInHome(look.style.program, look.home)} there`,
         ]
       : []),
     ...lines,
@@ -327,11 +323,11 @@ function afterwards(
   done: ImportedFile | undefined,
   look: ImportLook,
 ): readonly string[] {
-  const at = pathOf(place.file, look.home)
+  const at = shownInHome(place.file, look.home)
   if (done?.backup !== undefined)
     return [
       `  changed ${at}; restart the client`,
-      `  backup: ${pathOf(done.backup, look.home)}`,
+      `  backup: ${shownInHome(done.backup, look.home)}`,
       '  to take it back: cordon mcp import --undo',
     ]
   const ready = steps.flatMap((step) => {
@@ -384,14 +380,15 @@ export const formatUndone = (undone: readonly Undone[], home: string): string =>
   undone
     .map(({ file, how, left, removed, tools, swept, stays, named, kept, links, backups }) =>
       [
-        `${pathOf(file, home)}: ${HOW[how]}`,
+        `${shownInHome(file, home)}: ${HOW[how]}`,
         ...left.map((path) => `  ${show(path)} was changed by somebody else since, and is left as it is`),
         ...backups.map(
-          (copy) => `  what it was is kept, because not all of it is there any more: ${pathOf(copy, home)}`,
+          (copy) =>
+            `  what it was is kept, because not all of it is there any more: ${shownInHome(copy, home)}`,
         ),
         ...(removed.length === 0 ? [] : [`  no longer configured: ${removed.join(', ')}`]),
         ...toolLines(tools),
-        ...swept.map((each) => `  and what was granted to them was taken out of ${pathOf(each, home)}`),
+        ...swept.map((each) => `  and what was granted to them was taken out of ${shownInHome(each, home)}`),
         ...stayLines(removed.join(', '), stays, home),
         ...namedLines(named, home),
         ...kept.map(

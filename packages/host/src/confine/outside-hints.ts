@@ -3,7 +3,7 @@ import { below, FsIndex, type FsRule, show } from '@cordon/policy'
 import { nameOf } from '@cordon/sandbox'
 import { isSecretRule } from '../compile/own-secrets.ts'
 import { isGitDirectoryRule } from '../outside/git-directory.ts'
-import { relativeToRoot, typedPath } from '../outside/place.ts'
+import { relativeToRoot, shownInHome, typedPath } from '../outside/place.ts'
 import { guarded } from '../why/answer.ts'
 import type { Hint, HintFacts } from './hint.ts'
 import type { PathMention } from './mentions.ts'
@@ -43,7 +43,7 @@ export function outsideHint(path: string, mention: PathMention, facts: HintFacts
   const ownPlace = trouble === 'busy' || isUpdated ? dirname(there) : there
   const place = rule && wanted === 'write' && isGitDirectoryRule(rule) ? nameOf(rule) : ownPlace
   const never = facts.whyNever(place, wanted)
-  const shown = show(inHome(place, facts))
+  const shown = shownInHome(place, facts.home)
   if (never !== undefined) return [neverHint(path, { place, wanted, never }, facts)]
   if (wanted === 'read')
     return [
@@ -68,7 +68,7 @@ function neverHint(
   }: { readonly place: string; readonly wanted: 'read' | 'write'; readonly never: string },
   facts: HintFacts,
 ): Hint {
-  const [shownPath, shown] = [path, place].map((each) => show(inHome(each, facts)))
+  const [shownPath, shown] = [path, place].map((each) => shownInHome(each, facts.home))
   if (wanted === 'read') return withheld(path, `${shown} exists on the host, and no flag grants it: ${never}`)
   if (!facts.mayUse(place, 'write')) return withheld(path, deniedAnyway(place, 'write', facts))
   return withheld(
@@ -102,12 +102,12 @@ const deniedOutside = (path: string, wanted: 'read' | 'write', facts: HintFacts)
     : withheld(path, deniedAnyway(path, wanted, facts))
 
 const deniedAnyway = (path: string, wanted: 'read' | 'write', facts: HintFacts): string =>
-  `${show(inHome(path, facts))} cannot be ${wanted === 'read' ? 'read' : 'written'} without a sandbox either: its permissions deny it`
+  `${shownInHome(path, facts.home)} cannot be ${wanted === 'read' ? 'read' : 'written'} without a sandbox either: its permissions deny it`
 
 /** It can be read, and starting it was refused. */
 const executeHint = (path: string, facts: HintFacts): Hint => ({
   about: path,
-  text: `${show(inHome(path, facts))} is granted to be read, and not to be executed`,
+  text: `${shownInHome(path, facts.home)} is granted to be read, and not to be executed`,
   fix: `--execute ${typedPath(path, facts.home)}`,
   audience: 'person',
 })
@@ -123,8 +123,8 @@ const deniedHint = (path: string, { origin }: FsRule, facts: HintFacts): Hint =>
   withheld(
     path,
     origin?.startsWith('--')
-      ? `${show(inHome(path, facts))} is not granted: that was asked, and the answer was no`
-      : `${show(inHome(path, facts))} is denied by the rule at ${show(origin ?? '')}`,
+      ? `${shownInHome(path, facts.home)} is not granted: that was asked, and the answer was no`
+      : `${shownInHome(path, facts.home)} is denied by the rule at ${show(origin ?? '')}`,
   )
 
 /**
@@ -144,7 +144,7 @@ function missedHint(
   if (facts.whyNever(isDirectory ? path : place, 'write') !== undefined) return []
   const theirs = deniedOutside(place, 'write', facts)
   if (theirs) return [theirs]
-  const text = `${show(inHome(place, facts))} is not granted to be written`
+  const text = `${shownInHome(place, facts.home)} is not granted to be written`
   const hint = { ...placeHint(place, text, 'write', facts), about: path }
   if (place === path) return [hint]
   // Of the way to the workspace not all is to be opened. Elsewhere `mkdir` would find what was made first.
@@ -202,7 +202,7 @@ function grantedByItself(path: string, { outside, policy }: HintFacts): string |
 
 function replacedHint(path: string, facts: HintFacts): Hint {
   const directory = dirname(path)
-  const held = `${show(inHome(path, facts))} is granted by itself, so it is written in place and not replaced: saving by a rename needs its directory`
+  const held = `${shownInHome(path, facts.home)} is granted by itself, so it is written in place and not replaced: saving by a rename needs its directory`
   return facts.whyNever(directory, 'write') === undefined
     ? { ...placeHint(directory, held, 'write', facts), about: path }
     : {
@@ -211,11 +211,6 @@ function replacedHint(path: string, facts: HintFacts): Hint {
         fix: undefined,
         audience: 'person',
       }
-}
-
-const inHome = (path: string, { home }: HintFacts): string => {
-  const rest = below(home, path)
-  return rest === undefined || rest === '.' ? path : `~/${rest}`
 }
 
 const nearestOutside = (path: string, facts: HintFacts): string =>

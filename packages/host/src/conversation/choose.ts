@@ -47,6 +47,8 @@ export async function startConversation(shelf: Shelf, session: string): Promise<
 class NoConversationError extends CordonError {
   readonly code = 'NO_CONVERSATION'
   constructor() {
-    super('no conversation was used here yet\n  fix: name one; `cordon conversation ls` lists them')
+    super(
+      'no conversation was used here yet\n  fix: name one of `cordon conversation ls`; `cordon attachment add PATH` begins one',
+    )
   }
 }

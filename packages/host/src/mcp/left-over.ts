@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { formatKeyPath, readAmbientText, type Source } from '@cordon/config'
 import { below, CordonError, shellWord, show } from '@cordon/policy'
 import { recordedPlaces, userConfigFile } from '@cordon/workspace'
-import { typedPath } from '../outside/place.ts'
+import { shownInHome, typedPath } from '../outside/place.ts'
 import type { EditableLayer, ProjectOptions } from '../project.ts'
 import { changeLayer, loadAnywhere, workspaceIfAny } from '../settings.ts'
 import { isDefinition, serverNames, serverTable, withoutServer } from './define.ts'
@@ -130,9 +130,4 @@ export async function sweepGrants(
 }
 
 export const leftOverLines = (left: readonly LeftOver[], home: string): readonly string[] =>
-  left.flatMap(({ file, remove }) => [`  ${shownFile(file, home)}`, `    to take it out: ${remove}`])
-
-const shownFile = (file: string, home: string): string => {
-  const inside = below(home, file)
-  return show(inside === undefined ? file : `~/${inside}`)
-}
+  left.flatMap(({ file, remove }) => [`  ${shownInHome(file, home)}`, `    to take it out: ${remove}`])

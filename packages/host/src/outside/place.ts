@@ -59,7 +59,13 @@ export function typedPath(path: string, home: string): string {
   return inHome === '.' ? '~' : `~/${shellWord(inHome)}`
 }
 
-/** The same of a path in the workspace, by its name from where the person stands. Not quoted yet: it may be a part of a word. */
+/** A path in a message: with `~` for the home, as people write it. */
+export function shownInHome(path: string, home: string): string {
+  const inside = below(home, path)
+  return show(inside === undefined || inside === '.' ? path : `~/${inside}`)
+}
+
+/** As `typedPath`, of a path in the workspace, by its name from where the person stands. Not quoted yet: it may be a part of a word. */
 export function fromHere(path: string, cwd: string): string {
   const name = relative(cwd, path) || '.'
   return name.startsWith('-') ? `./${name}` : name

@@ -61,7 +61,9 @@ export function findProgram(name: string, cwd: string, path: string): string {
   if (name.includes('/')) {
     const absolute = resolve(cwd, name)
     if (isProgram(absolute)) return absolute
-    if (existsSync(absolute)) throw new NotExecutableError(name, 'it is not executable')
+    const stats = statSync(absolute, { throwIfNoEntry: false })
+    if (stats)
+      throw new NotExecutableError(name, stats.isDirectory() ? 'it is a directory' : 'it is not executable')
     throw new ProgramNotFoundError(name, 'it does not exist')
   }
   const places = path

@@ -2,6 +2,7 @@ import { existsSync, lstatSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type Capability, CordonError, DeniedError, type FsRule, parseRelPath, show } from '@cordon/policy'
 import { textsIn } from '@cordon/tools'
+import { WRITING } from '../compile/names.ts'
 import { whyNotAdvised } from '../mcp/advised.ts'
 import { wayOut } from '../outside/place.ts'
 import { realName } from '../real-name.ts'
@@ -51,7 +52,14 @@ const unplaced = (rule: FsRule): FsRule => ({ ...rule, origin: '' })
  */
 export async function heldRefusal(call: RefusedCall, asker: Asker): Promise<Told[]> {
   if (!call.tool.shipped || !call.policy || call.denied) return []
-  const found = await firstDenied(questionsOf(call), asker)
+  const { root } = call.project
+  // A file that is not there is the usual end of reading, and no reason to ask the plan.
+  const held = questionsOf(call).filter(
+    (question) =>
+      question.axis === 'fs' &&
+      (WRITING.has(question.capability) || wayOut(join(root.path, question.target), root.path) !== undefined),
+  )
+  const found = await firstDenied(held, asker)
   // What it can never do it has said itself.
   if (!found || found.never) return []
   const { capability, target } = found.question

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { formatKeyPath, readAmbientText, type Source } from '@cordon/config'
-import { below, CordonError, shellWord, show } from '@cordon/policy'
+import { CordonError, shellWord, show } from '@cordon/policy'
 import { recordedPlaces, userConfigFile } from '@cordon/workspace'
 import { shownInHome, typedPath } from '../outside/place.ts'
 import type { EditableLayer, ProjectOptions } from '../project.ts'

@@ -282,3 +282,15 @@ test('SPEC 1.9 a context survives its own JSON, and origins stay at home', () =>
   const named = { ...access!, fs: access!.fs.map((rule) => ({ ...rule, origin: '/home/me/x.toml:1' })) }
   expect(JSON.stringify(new Context({ ...context.data, access: named }))).toBe(JSON.stringify(context))
 })
+
+test('SPEC 1.4 a rule that a later one of the same path supersedes is not among what is granted', () => {
+  const policy = open({
+    fs: [
+      { path: 'docs', read: true },
+      { path: 'docs', read: true, update: true },
+      { path: 'src', read: true },
+      { path: 'src' },
+    ],
+  })
+  expect(explanationOf(() => policy.checkCreate('docs/x'))).toContain('  granted: docs (read, update)\n')
+})

@@ -1,4 +1,3 @@
-import { constants } from 'node:os'
 import { DEFAULT_LIMITS, type Exit, type Limits } from '@cordon/sandbox'
 import type { Hint } from './hint.ts'
 
@@ -7,11 +6,11 @@ import type { Hint } from './hint.ts'
  * reported as a limit, so that only the fix is left to say.
  */
 export const findLimits = (text: string, limits: Limits, exit?: End): Hint[] =>
-  SYMPTOMS.flatMap(({ about, key, limit, words, isTold, end }) => {
+  SYMPTOMS.flatMap(({ about, key, limit, words, isTold, isEnd }) => {
     const value = limit(limits)
-    if (value === undefined) return [] // and how it ended is not looked at: that would load a module of Node (decision 0435)
+    if (value === undefined) return []
     const known = exit?.pressure.some((each) => each.limit === key) === true
-    const isReached = (words.test(text) && (known || !isTold)) || (exit && end?.(exit))
+    const isReached = (words.test(text) && (known || !isTold)) || (known && isEnd)
     if (!isReached) return []
     return {
       about: key,
@@ -22,7 +21,7 @@ export const findLimits = (text: string, limits: Limits, exit?: End): Hint[] =>
     }
   })
 
-type End = Pick<Exit, 'code' | 'signal' | 'pressure'>
+type End = Pick<Exit, 'pressure'>
 
 /** How much it takes nobody knows. Below the built-in limit, that one; else twice as much. */
 const enough = (value: number, builtIn: number | undefined): number =>
@@ -36,8 +35,8 @@ const SYMPTOMS: readonly {
   readonly key: string
   /** Where the kernel tells us, and the words may mean something else. */
   readonly isTold?: true
-  /** Where it shows in how the command ended. */
-  readonly end?: (exit: End) => boolean
+  /** Where it shows in how the command ended, whatever was said. */
+  readonly isEnd?: true
   /** Undefined where nobody set one. */
   readonly limit: (limits: Limits) => number | undefined
 }[] = [
@@ -65,7 +64,7 @@ const SYMPTOMS: readonly {
     words: /CPU time limit exceeded|\bSIGXCPU\b/i,
     about: 's of processor time',
     key: 'cpu_secs',
-    end: ({ code, signal }) => signal === 'SIGXCPU' || code === 128 + constants.signals.SIGXCPU,
+    isEnd: true,
     limit: ({ cpu }) => cpu,
   },
   {

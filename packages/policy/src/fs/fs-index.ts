@@ -56,9 +56,11 @@ export class FsIndex {
     return winner
   }
 
-  /** What a denial lists: every rule that grants something. The guard only ever takes back. */
+  /** What a denial lists: every rule in effect that grants something. The guard only ever takes back. */
   get granting(): readonly FsRule[] {
-    return this.rules.filter((rule) => rule.grants.size > 0 && rule.guard === undefined)
+    return this.rules.filter(
+      (rule) => rule.grants.size > 0 && rule.guard === undefined && this.at(rule.path) === rule,
+    )
   }
 
   /** The rule written for exactly this path, if there is one. */
